@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abcgbm.data.arrays import Floats
+from abcgbm.data.files.atomic import same_file
 from abcgbm.data.files.batched_table import feature_batches
 from abcgbm.data.files.large_table import as_large, files_read
 from abcgbm.data.files.writer import check_output, write_tables
@@ -34,11 +35,11 @@ def prediction_columns(
 
 def _check_not_read(path: Path, X: Any) -> None:
     """Raise FileExistsError if the output would replace a file that the table is read from."""
-    for file in files_read(X) if path.exists() else []:
-        if file.exists() and file.samefile(path):
-            raise FileExistsError(
-                f"path={str(path)!r} is {str(file)!r}, which X is read from; expected another file"
-            )
+    source = same_file(path, files_read(X) if path.exists() else [])
+    if source is not None:
+        raise FileExistsError(
+            f"path={str(path)!r} is {str(source)!r}, which X is read from; expected another file"
+        )
 
 
 class BatchPrediction:

@@ -39,7 +39,7 @@ SITE = ROOT / "docs" / "conf.py"
 RUN, SHOWN = ("python", "sh"), ("text", "console")
 OF_SPHINX = ("{toctree}", "{eval-rst}")
 # Languages that show data, each with the test that compares it with the truth.
-CHECKED = {("deployment.md", "c"): "promises/test_docs.py", ("README.md", ""): "cli/test_cli.py"}
+CHECKED = {("deployment.md", "c"): "promises/test_docs.py"}
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
 EXAMPLE = re.compile(r"^```python\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
 SHELL = re.compile(r"^```sh\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)

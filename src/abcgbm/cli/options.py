@@ -14,6 +14,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from abcgbm.cli.console import Misuse
+from abcgbm.data.files.atomic import same_file
 from abcgbm.data.files.formats import FORMATS, Reading
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.")]
@@ -121,7 +122,7 @@ def writable(path: Path, read: Sequence[Path] = (), *, force: bool) -> Path:
         raise FileNotFoundError(f"{path}: the folder {str(path.parent)!r} does not exist")
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(f"{path}: the folder {str(path.parent)!r} cannot be written to")
-    if any(path.exists() and other.exists() and path.samefile(other) for other in read):
+    if same_file(path, read) is not None:
         raise FileExistsError(f"{path}: is an input file; expected another file to write")
     if path.is_file() and not force:
         raise FileExistsError(f"{path}: the file exists; --force replaces it")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from abcgbm.data.files.atomic import same_file
 from abcgbm.model.file import (
     ModelContents,
     ModelFileError,
@@ -227,11 +228,11 @@ def check_replaceable(path: Path | None, read: Iterable[Path], *, force: bool) -
     """
     if path is None or not path.is_file():
         return
-    for other in read:
-        if other.exists() and path.samefile(other):
-            raise FileExistsError(
-                f"checkpoint={str(path)!r} is {str(other)!r}, which the fit reads; expected another file"
-            )
+    source = same_file(path, read)
+    if source is not None:
+        raise FileExistsError(
+            f"checkpoint={str(path)!r} is {str(source)!r}, which the fit reads; expected another file"
+        )
     if not os.access(path, os.W_OK):
         raise PermissionError(f"checkpoint={str(path)!r}: the file cannot be written to")
     if not force and path.stat().st_size > 0:

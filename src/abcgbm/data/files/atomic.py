@@ -1,14 +1,21 @@
-"""Atomic writes of files."""
+"""Atomic writes of files, and whether they would replace an input."""
 
 import errno
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def same_file(path: Path, others: Iterable[Path]) -> Path | None:
+    """Return the first of some files that is the file at a path under any spelling or link, or None."""
+    if not path.exists():
+        return None
+    return next((other for other in others if other.exists() and path.samefile(other)), None)
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
